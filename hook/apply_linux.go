@@ -61,6 +61,7 @@ func (p Plan) Apply(ctx context.Context, t Target) ([]Warning, error) {
 	default:
 		defer unlock()
 	}
+	t.Roots.Container.Forget() // what Gather resolved: found anew, and fewer descriptors
 	rules := p.startRules(ctx, t.Spec)
 	err = p.Container.do(func() error {
 		if err := a.transient(); err != nil {
@@ -115,6 +116,10 @@ func (f *prepared) close() {
 	}
 }
 
+// heldClones is how many host files are cloned beforehand: with the handles of
+// directories (40 were seen) they stay below 64 descriptors.
+const heldClones = 16
+
 // prepare takes hold of every host file before the container's namespace is
 // joined: a path of one is never read in the other.
 func (p Plan) prepare(r *Roots) (*prepared, error) {
@@ -122,6 +127,7 @@ func (p Plan) prepare(r *Roots) (*prepared, error) {
 	for _, m := range p.Mounts {
 		from := source(r, p.Driver.Root, m.Source)
 		from.Writable = !slices.Contains(m.Options, "ro")
+		from.Late = len(f.files) >= heldClones
 		file, err := mounts.Prepare(from, mounts.Calls{})
 		if err != nil && m.Optional {
 			f.left = append(f.left, Warning{"optional-file", fmt.Sprintf("%s is left out: %v", m.Source, err)})

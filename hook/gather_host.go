@@ -147,6 +147,7 @@ func findDriver(s Subject, version string, kind devices.Kind, roots *Roots) (fou
 	} else if err != nil {
 		found.err = fault.New(fault.Driver, "find the driver's files", err)
 	}
+	roots.Driver.Forget() // some 25 descriptors that nothing needs from here on
 	found.outside = map[string]bool{}
 	for _, file := range found.files.Files {
 		if elsewhere != nil && file.Root == elsewhere {

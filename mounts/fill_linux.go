@@ -55,8 +55,12 @@ func (t Tree) fill(top int) error {
 		if err := f.From.placeholder(dir, name); err != nil {
 			return &PathError{Op: "create", Path: f.Path, Err: err}
 		}
+		late := f.From.late != nil
 		if err := f.From.attach(dir, name); err != nil {
 			return &PathError{Op: "mount on", Path: f.Path, Err: err}
+		}
+		if late {
+			_ = f.From.Close() // mounted; few descriptors are the point of it
 		}
 	}
 	for _, f := range t.Texts {

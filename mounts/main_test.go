@@ -135,9 +135,20 @@ func openRoot(t testing.TB, dir string, c Calls) *Root {
 	return r
 }
 
+// prepareLate prepares a file that is cloned when it is mounted.
+func prepareLate(t testing.TB, r *Root, path string, c Calls) *Prepared {
+	t.Helper()
+	return prepareSource(t, Source{Root: r, Path: path, Late: true}, c)
+}
+
 func prepare(t testing.TB, r *Root, path string, c Calls) *Prepared {
 	t.Helper()
-	p, err := Prepare(Source{Root: r, Path: path}, c)
+	return prepareSource(t, Source{Root: r, Path: path}, c)
+}
+
+func prepareSource(t testing.TB, s Source, c Calls) *Prepared {
+	t.Helper()
+	p, err := Prepare(s, c)
 	if err != nil {
 		t.Fatal(err)
 	}

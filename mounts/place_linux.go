@@ -172,6 +172,9 @@ func (s spot) mountFile(target int, p *Prepared) error {
 	if p.writable {
 		attr = attr&^unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOEXEC
 	}
+	if err := p.take(); err != nil {
+		return err
+	}
 	late := p.clone == nil
 	if !late {
 		err := seal(int(p.clone.Fd()), attr, 0, s.r.calls)

@@ -90,6 +90,21 @@ func newRoot(dir *os.File, c Calls) (*Root, error) {
 // links and directories made through r. It is called before r is used.
 func (r *Root) SetLabel(label string) { r.label = label }
 
+// Forget closes the directory handles that the root gave out. None of them may
+// be in use any more. The root itself stays open and finds directories anew.
+func (r *Root) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.dirs {
+		d.Close()
+	}
+	for _, d := range r.retired {
+		d.Close()
+	}
+	clear(r.dirs)
+	r.retired = nil
+}
+
 // Close closes the root and every directory handle that it gave out.
 func (r *Root) Close() error {
 	r.mu.Lock()

@@ -20,6 +20,12 @@ type Source struct {
 	// Writable mounts a socket or a directory of pipes so that programs can
 	// write there; everything else is read-only.
 	Writable bool
+	// Late looks at the file now and clones it only when it is mounted, on
+	// another thread, which must be in the host's namespace still. Each clone
+	// is an open descriptor, and a process of several threads that needs more
+	// than 64 waits 7 to 17 ms for its table to grow (expand_fdtable of Linux's
+	// fs/file.c calls synchronize_rcu).
+	Late bool
 }
 
 // Prepared is a Source that is ready to be mounted, once: a detached clone, or
@@ -32,6 +38,8 @@ type Prepared struct {
 	st       unix.Stat_t
 	device   bool
 	writable bool
+	late     *Source // where it is to be cloned from; nil once it is
+	calls    Calls
 }
 
 // Prepare takes hold of a host file. It is called in the host's mount
@@ -58,6 +66,11 @@ func Prepare(s Source, c Calls) (*Prepared, error) {
 	default:
 		return nil, &WrongKindError{Path: s.Path, Got: kind(p.st.Mode), Want: "regular file"}
 	}
+	if s.Late {
+		s.Late = false
+		p.late, p.calls = &s, c
+		return p, nil
+	}
 	if !c.NoOpenTree {
 		clone, err := unix.OpenTree(fd, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH)
 		if err == nil {
@@ -72,6 +85,29 @@ func Prepare(s Source, c Calls) (*Prepared, error) {
 		return nil, wrap("resolve", s.Path, err)
 	}
 	return p, nil
+}
+
+// take clones a file that was to be cloned late. This thread may have joined
+// the container's namespace; a new goroutine runs on one that has not.
+func (p *Prepared) take() error {
+	if p.late == nil {
+		return nil
+	}
+	source := *p.late
+	p.late = nil
+	done := make(chan error, 1)
+	go func() {
+		now, err := Prepare(source, p.calls)
+		if err == nil && !p.is(&now.st) {
+			_ = now.Close()
+			err = wrap("open", source.Path, ErrChanged)
+		}
+		if err == nil {
+			p.clone, p.host = now.clone, now.host
+		}
+		done <- err
+	}()
+	return <-done
 }
 
 // Close lets go of the file. A mount that was made of it stays.
@@ -91,6 +127,9 @@ func (p *Prepared) is(st *unix.Stat_t) bool { return st.Dev == p.st.Dev && st.In
 // attach mounts the file on an entry of a directory, or on dir itself where
 // name is empty. A link there is not followed.
 func (p *Prepared) attach(dir int, name string) error {
+	if err := p.take(); err != nil {
+		return err
+	}
 	if p.clone == nil {
 		return p.bind(dir, name)
 	}

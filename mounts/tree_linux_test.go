@@ -34,7 +34,7 @@ func tree(t testing.TB, host *Root, c Calls) Tree {
 		Files: []TreeFile{
 			{Path: "lib64/libcuda.so.550.54", From: prepare(t, host, "lib/libcuda.so.1", c)},
 			{Path: "lib64/libnvidia-ml.so.550.54", From: prepare(t, host, "lib/libnvidia-ml.so.550.54", c)},
-			{Path: "bin/nvidia-smi", From: prepare(t, host, "bin/nvidia-smi", c)},
+			{Path: "bin/nvidia-smi", From: prepareLate(t, host, "bin/nvidia-smi", c)},
 		},
 		Texts: []TreeText{{Path: "files/params", Content: []byte("ModifyDeviceFiles: 0\n")}},
 		Links: []Link{
@@ -319,6 +319,25 @@ func TestTreePrepareKinds(t *testing.T) {
 
 // TestTreeSourceChanges replaces a host file after it was prepared for a bind by
 // path.
+// TestTreeLateSourceChanges: a file that is cloned when it is mounted must still
+// be the one that was looked at.
+func TestTreeLateSourceChanges(t *testing.T) {
+	t.Parallel()
+	hostDir := driver(t)
+	rootfs := plant(t, t.TempDir(), "dir usr/local/nvidia")
+	r, b := box{Rootfs: rootfs}.start(t, Calls{})
+	tr := tree(t, openRoot(t, hostDir, Calls{}), Calls{})
+	if err := os.Rename(filepath.Join(hostDir, "lib/libother.so.550.54"), filepath.Join(hostDir, "bin/nvidia-smi")); err != nil {
+		t.Fatal(err)
+	}
+	b.do(t, func() error {
+		if got, err := tr.Build(r, Calls{}); !errors.Is(err, ErrUnsafePath) {
+			t.Errorf("Build: got %v, %v; want ErrUnsafePath", got, err)
+		}
+		return nil
+	})
+}
+
 func TestTreeSourceChanges(t *testing.T) {
 	t.Parallel()
 	calls := everyCalls()["none"]
