@@ -144,7 +144,7 @@ func cgroup2Root(t testing.TB) string {
 		t.Fatal(err)
 	}
 	if len(table.v2) == 0 {
-		t.Skip("cgroup v2 is not mounted anywhere")
+		need.Lacks(t, "cgroup2", "cgroup v2 is not mounted anywhere")
 	}
 	return table.v2[0].at
 }
