@@ -1,10 +1,7 @@
 package integration
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,27 +19,7 @@ func run(m *testing.M) int {
 	if dir := os.Getenv(programsVar); dir != "" {
 		return printPrograms(dir)
 	}
-	if os.Getenv(lab.BinaryVar) != "" {
-		return m.Run()
-	}
-	dir, err := os.MkdirTemp("", "gpu-hook-test-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	binary := filepath.Join(dir, "gpu-hook")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=test", "-o", binary, "../cmd/gpu-hook")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build gpu-hook: %v\n%s", err, out)
-		return 1
-	}
-	if err := os.Setenv(lab.BinaryVar, binary); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	return lab.WithHook(m.Run)
 }
 
 // combination is a runtime on a cgroup layout.
