@@ -226,16 +226,6 @@ func TestMatchModelWithSlash(t *testing.T) {
 	}
 }
 
-func TestCheckAllow(t *testing.T) {
-	t.Parallel()
-	if err := CheckAllow([]string{"all", "0", "*A100*"}); err != nil {
-		t.Errorf("CheckAllow() = %v, want none", err)
-	}
-	if err := CheckAllow([]string{"0", "[a"}); err == nil || !strings.Contains(err.Error(), `"[a"`) {
-		t.Errorf("CheckAllow() = %v, want the pattern", err)
-	}
-}
-
 func TestSelectMIG(t *testing.T) {
 	t.Parallel()
 	inv := inventory(t, stand(t, three()...))
